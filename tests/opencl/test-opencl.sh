@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 
 for suite in cuda/test-cuda-algebra cuda/test-cuda-cells cuda/test-cuda-kernels cuda/test-cuda-memory cuda/test-cuda-misuse \
     cuda/test-cuda-reduce cuda/test-cuda-residency cuda/test-cuda-times cuda/test-cuda-table cuda/test-cuda-faults \
-    cuda/test-cuda-lessons fit/test-cuda-fit fit/test-cuda-fit-sums fit/test-cuda-solve; do
+    cuda/test-cuda-lessons fit/test-cuda-fit fit/test-cuda-fit-sums fit/test-cuda-solve imaging/test-cuda-images; do
     "$build/tests/$suite" >"$log" 2>&1
     status=$?
     cat "$log"

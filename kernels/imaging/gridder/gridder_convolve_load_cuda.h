@@ -240,7 +240,7 @@ __device__ void load_sample(const grove_args *args, const grove_convolve_state *
 {
     const int t = (int)threadIdx.x;
     const found s = sample_at(args, g, n);
-    const double weight = weight_at(args, &g->samples, s.at);
+    const double weight = weight_at(args, &g->samples, &s.at);
     const real factor = (real)weight;
 
     sh->at[t].cell = -1;

@@ -23,7 +23,7 @@ __device__ void weigh_sample(const grove_args *args, const grove_gridder_weighin
     const place p = {row / (uint32_t)s->baselines, row % (uint32_t)s->baselines,
                      n % (uint32_t)s->channels};
     const grove_view *baselines = &args->in[GROVE_GRIDDER_UVW];
-    const double weight = weight_at(args, s, p);
+    const double weight = weight_at(args, s, &p);
     complex_number<real> value;
 
     if (!(weight > 0))

@@ -240,7 +240,7 @@ __device__ __forceinline__ void load_values(const grove_args *args, const grove_
     const place at = place_of(s, c, p, k);
     uvw += 3 * time_of(p, k);
     const real weight =
-        counts(args, g, uvw, at.channel) ? (real)weight_at(args, &g->samples, at) : 0;
+        counts(args, g, uvw, at.channel) ? (real)weight_at(args, &g->samples, &at) : 0;
     complex_number<real> z = {0, 0};
     if (!(weight > 0) || !mix<real>(args, &g->samples, at, number, &z))
         z = {0, 0};
