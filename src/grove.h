@@ -169,7 +169,9 @@ typedef struct {
     int64_t parts;
     bool reads_once;
     uint64_t undivided_bytes;
-    int tuned; /* configurations of kernels that grove tune has kept for the run's devices */
+    /* Configurations of kernels that grove tune has kept for the run's devices, a line each; of the
+     * session. */
+    const char *tuned;
 } grove_plan;
 #define GROVE_PLAN(...) ((grove_plan){.size = sizeof(grove_plan), __VA_ARGS__})
 /* Fills in as many of its bytes as the program has. */

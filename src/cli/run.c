@@ -89,6 +89,25 @@ static int run_session(grove_session *session, const grove_tree *tree,
     return GROVE_DONE;
 }
 
+/* The first lines. */
+static void print_tuned(const char *lines)
+{
+    enum { FEW = 8 };
+    int more = 0;
+
+    if (*lines)
+        puts("kernels' configurations kept by grove tune for these devices:");
+    for (int k = 0; *lines; k++) {
+        const size_t length = strcspn(lines, "\n") + 1;
+        if (k < FEW)
+            printf("  %.*s", (int)length, lines);
+        more += k >= FEW;
+        lines += length;
+    }
+    if (more)
+        printf("  and %d more\n", more);
+}
+
 static int check_session(grove_session *session, grove_tree *tree, grove_error *error)
 {
     grove_plan plan = GROVE_PLAN();
@@ -121,9 +140,7 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
                ceil((double)plan.undivided_bytes / 1e6));
     if (plan.section)
         printf("sums over sources in sections of %lld\n", (long long)plan.section);
-    if (plan.tuned)
-        printf("%d configuration%s of kernels kept by grove tune for these devices\n", plan.tuned,
-               plan.tuned == 1 ? "" : "s");
+    print_tuned(plan.tuned);
     char *outputs = grove_session_outputs(session);
     if (!outputs)
         return grove_complain_errors(GROVE_FAILED, error);

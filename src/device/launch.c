@@ -192,9 +192,9 @@ unsigned grove_launch_blocks(const grove_device *device, const grove_kernel *ker
     enum { MAX_BLOCKS = 1 << 22, FULL = GROVE_LAUNCH_FULL };
     const grove_tunables *tunables = grove_tunables_of(device, kernel);
     const int64_t cells = grove_tunables_value(tunables, args, "CELLS", GROVE_LAUNCH_CELLS),
-                  each =
-                      grove_tunables_value(tunables, args, "BLOCK",
-                                           kernel->block > 0 ? kernel->block : GROVE_LAUNCH_BLOCK),
+                  tuned = grove_tunables_value(tunables, args, "BLOCK", 0),
+                  own = kernel->block > 0 ? kernel->block : GROVE_LAUNCH_BLOCK,
+                  each = tuned ? tuned : own,
                   all = kernel->threads ? kernel->threads(args) : args->walk.cells;
     int64_t blocks = (all + each - 1) / each;
 

@@ -16,10 +16,12 @@ static const grove_tunables of_cells = {
                 [CELLS] = {"CELLS", NULL, 5, {GROVE_LAUNCH_CELLS, 1, 2, 8, 16}}},
     .allows = allows};
 
-/* Of kernels written by hand on CUDA devices: threads of a multiprocessor for which registers must
- * be enough, in place of the number in their launch bounds. 0: that one. */
+/* Of kernels written by hand, whose own numbers are 0. On OpenCL devices their threads do not work
+ * together, and blocks may have any size. On CUDA devices: threads of a multiprocessor for which
+ * registers must be enough, in place of the number in their launch bounds. */
 static const grove_tunables of_others = {
-    .tunable = {{"RESIDENT", "cuda", 6, {0, 256, 512, 768, 1024, 1536}}},
+    .tunable = {{"BLOCK", "opencl", 6, {0, 1, 8, 32, 64, 256}},
+                {"RESIDENT", "cuda", 6, {0, 256, 512, 768, 1024, 1536}}},
     .tolerance = {1e-5, 1e-12}};
 
 const grove_tunables *grove_tunables_of(const grove_device *device, const grove_kernel *kernel)

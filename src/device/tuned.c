@@ -129,17 +129,19 @@ static bool has_value(const grove_tunable *tunable, int32_t value)
     return false;
 }
 
-/* The sizes "16x300" after a kernel's key; -1: something else is there. */
-static int read_sizes(const char *at, int64_t size[GROVE_MAX_AXES])
+/* The sizes "16x300" after a kernel's key, up to a space; -1: something else is there. */
+static int read_sizes(const char *at, int64_t size[GROVE_MAX_AXES], const char **after)
 {
     int axes = 0;
 
-    for (; *at; at += *at == 'x') {
+    for (; *at && *at != ' '; at += *at == 'x') {
         const char *end = grove_parse_integer(at, &size[axes]);
-        if (!end || (*end && *end != 'x') || size[axes++] < 1 || axes == GROVE_MAX_AXES)
+        if (!end || (*end && *end != 'x' && *end != ' ') || size[axes++] < 1 ||
+            axes == GROVE_MAX_AXES)
             return -1;
         at = end;
     }
+    *after = at;
     return axes;
 }
 
@@ -147,8 +149,15 @@ static void add_configuration(tuned_kernel *to, const grove_device *device,
                               const grove_tunables *tunables, const line *from, const char *sizes)
 {
     configuration c = {.count = from->count};
+    const char *names;
 
-    if (from->count != grove_tunables_count(tunables) || (c.axes = read_sizes(sizes, c.size)) < 0)
+    if (from->count != grove_tunables_count(tunables) ||
+        (c.axes = read_sizes(sizes, c.size, &names)) < 0)
+        return;
+    char *own = grove_tuned_names(tunables);
+    const bool same = *names == ' ' && !strcmp(names + 1, own);
+    free(own);
+    if (!same)
         return;
     for (int k = 0; k < c.count; k++)
         if (!has_value(&tunables->tunable[k], c.value[k] = from->value[k]) ||
@@ -243,6 +252,15 @@ int grove_device_launch(grove_device *device, const grove_kernel *kernel, const 
     return device->operations->launch(device, kernel, args, double_precision, error);
 }
 
+char *grove_tuned_names(const grove_tunables *tunables)
+{
+    grove_text text = {0};
+
+    for (int k = 0; k < grove_tunables_count(tunables); k++)
+        grove_text_add(&text, "%s%s", k ? " " : "", tunables->tunable[k].name);
+    return text.at ? text.at : grove_format("%s", "");
+}
+
 char *grove_tuned_show(const grove_tunables *tunables, const grove_device *device,
                        const int32_t value[GROVE_TUNABLES])
 {
@@ -255,12 +273,33 @@ char *grove_tuned_show(const grove_tunables *tunables, const grove_device *devic
     return text.at ? text.at : grove_format("%s", "");
 }
 
-int grove_tuned_count(grove_device *device)
+/* "KERNEL PRECISION CODE SIZES NAME NAME ..." with the values: "KERNEL PRECISION with NAME=VALUE
+ * ..., tuned for SIZES". */
+static void show_line(grove_text *text, const grove_device *device, const line *l)
 {
+    char *what = grove_format("%s", l->what), *rest = what, *part[4];
+
+    for (int k = 0; k < 4; k++)
+        part[k] = rest ? strsep(&rest, " ") : NULL;
+    if (part[3]) {
+        grove_text_add(text, "%s: %s %s with", device->name, part[0], part[1]);
+        for (int k = 0; k < l->count && rest; k++)
+            grove_text_add(text, " %s=%d", strsep(&rest, " "), l->value[k]);
+        grove_text_add(text, ", tuned for %s\n", part[3]);
+    }
+    free(what);
+}
+
+char *grove_tuned_kept(grove_device *device)
+{
+    grove_text text = {0};
+
     pthread_mutex_lock(&lock);
-    const int count = (int)lines_of(device)->line_count;
+    const grove_tuned *tuned = lines_of(device);
+    for (size_t k = 0; k < tuned->line_count; k++)
+        show_line(&text, device, &tuned->lines[k]);
     pthread_mutex_unlock(&lock);
-    return count;
+    return text.at ? text.at : grove_format("%s", "");
 }
 
 char *grove_tuned_used(const grove_device *device)

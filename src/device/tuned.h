@@ -17,8 +17,10 @@ char *grove_tuned_show(const grove_tunables *tunables, const grove_device *devic
  * for which sizes they were tuned; "" where there are none. Caller frees. */
 char *grove_tuned_used(const grove_device *device);
 
-/* Configurations that are kept for the device, of all kernels. */
-int grove_tuned_count(grove_device *device);
+/* The configurations that are kept for the device, a line each as above. Caller frees. */
+char *grove_tuned_kept(grove_device *device);
+/* "BLOCK GROUP": names in the order of values. Caller frees. */
+char *grove_tuned_names(const grove_tunables *tunables);
 
 /* The kind of a device, its model and its driver, as configurations are kept for them; a kernel,
  * its precision and a hash of its code: "predict_plain single 0123456789abcdef". Callers free. */

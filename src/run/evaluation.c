@@ -173,9 +173,12 @@ int grove_session_plan(grove_session *session, grove_plan *plan)
             grove_session_schedule(session, tree->actions, tree->action_count, NULL, 0, &schedule);
     if (!code) {
         grove_schedule_forecast(schedule, &own);
-        own.tuned = grove_tuned_count(session->host);
-        if (session->device_count)
-            own.tuned += grove_tuned_count(session->devices[0]);
+        char *host = grove_tuned_kept(session->host),
+             *device = session->device_count ? grove_tuned_kept(session->devices[0]) : NULL;
+        free(session->tuned);
+        own.tuned = session->tuned = grove_format("%s%s", host, device ? device : "");
+        free(host);
+        free(device);
         code = grove_sized_give(plan, &own, sizeof(own), "grove_plan", session->error);
     }
     grove_schedule_free(schedule);

@@ -166,6 +166,7 @@ void grove_session_free(grove_session *session)
     if (session->observer.close)
         session->observer.close(session->observer.context);
     free(session->facts);
+    free(session->tuned);
     free(session->nodes);
     free(session->runs);
     free(session->kept);

@@ -74,6 +74,7 @@ struct grove_session {
     grove_busy *timed_for;   /* where they are timed: the counters to which device time is added */
     uint64_t downloaded;     /* bytes copied to the host by the evaluating thread */
     grove_facts *facts;
+    char *tuned; /* as the last plan gave it; NULL: none did */
     grove_cache *cache;
     grove_worker *worker; /* reads ahead and writes behind; NULL: serial */
     uint64_t memory;      /* bytes for values on the host */

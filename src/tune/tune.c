@@ -237,7 +237,8 @@ static void keep_best(tuning *t, grove_device *device, const problem *p, const g
         numbers[k] = space->value[best][k];
     char *machine = grove_tuned_machine(device), *sizes = sizes_of(args, "x"),
          *code = grove_tuned_kernel(device, p->kernel, p->double_precision),
-         *what = grove_format("%s %s", code, sizes);
+         *names = grove_tuned_names(grove_tunables_of(device, p->kernel)),
+         *what = grove_format("%s %s %s", code, sizes, names);
     const grove_tuning entry = {what, numbers, space->tunables};
     free(t->report->path);
     if (grove_tuning_store(machine, &entry, 1, &t->report->path, t->error))
@@ -247,6 +248,7 @@ static void keep_best(tuning *t, grove_device *device, const problem *p, const g
     free(machine);
     free(sizes);
     free(code);
+    free(names);
     free(what);
 }
 

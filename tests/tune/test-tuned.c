@@ -44,7 +44,7 @@ static void keep(const grove_device *device, const char *precision_and_code, con
                  double a, double b)
 {
     char *machine = grove_tuned_machine(device), *path = NULL;
-    char *what = suite_text("%s %s", precision_and_code, sizes);
+    char *what = suite_text("%s %s A B", precision_and_code, sizes);
     const double numbers[] = {a, b};
     const grove_tuning entry = {what, numbers, 2};
 
@@ -77,10 +77,11 @@ TEST(of_sizes)
 
     keep(device, code, "100x10", 2, 6);
     keep(device, code, "2000x10", 3, 8);
-    keep(device, code, "100x10", 3, 6); /* replaces */
-    keep(device, code, "100", 2, 7);    /* of other axes */
-    keep(device, code, "90x10", 2, 9);  /* a value that the kernel no longer has */
-    keep(device, code, "80x", 2, 7);    /* no sizes */
+    keep(device, code, "100x10", 3, 6);  /* replaces */
+    keep(device, code, "100", 2, 7);     /* of other axes */
+    keep(device, code, "90x10", 2, 9);   /* a value that the kernel no longer has */
+    keep(device, code, "80x", 2, 7);     /* no sizes */
+    keep(device, code, "70x10 C", 2, 7); /* of other tunables */
     keep(device, "seen single 0123456789abcdef", "50x10", 2, 7); /* of other code */
     keep(other, code, "40x10", 2, 7);                            /* of another device */
     launch(device, 100, 10, 3, 6);
