@@ -48,7 +48,8 @@ if [ -e "$GROVE_BUILD/tests/tune/plugins/tunable.cl" ] && "$grove" info --device
 fi
 GROVE_CUDA_DRIVER=$GROVE_BUILD/tests/cuda/.libs/libcuda-emulated.so
 GROVE_CUDA_LIBRARIES=$GROVE_CUDA_DRIVER
-export GROVE_CUDA_DRIVER GROVE_CUDA_LIBRARIES
+GROVE_DEVICE_KERNELS=$GROVE_BUILD/tests/cuda/kernels # of the emulated device
+export GROVE_CUDA_DRIVER GROVE_CUDA_LIBRARIES GROVE_DEVICE_KERNELS
 if [ -e "$GROVE_BUILD/tests/tune/plugins/tunable.cuda" ] && "$grove" info --devices | grep -q NVRTC; then
     devices="$devices cuda"
 fi
