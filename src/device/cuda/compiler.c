@@ -66,6 +66,7 @@ static int compile(cuda_device *cuda, const char *path, const char *text,
         *binary = grove_alloc(*bytes);
         if (nvrtc->program_binary(program, *binary)) {
             free(*binary);
+            *binary = NULL;
             code = fail(cuda, program, path, error);
         }
     }

@@ -85,8 +85,7 @@ static int find_function(grove_device *device, void *module, const char *name, v
                   : cuda_count_local(cuda, local, error);
 }
 
-/* Fatbins have the default values. Where a kernel reads others from its arguments, a compiler that
- * is missing is no obstacle. */
+/* Fatbins have the default values as constants; kernels may read others from their arguments. */
 static const char *ending(grove_device *device, const grove_kernel *kernel,
                           const int32_t tuned[GROVE_TUNABLES], bool *constants)
 {
@@ -96,12 +95,11 @@ static const char *ending(grove_device *device, const grove_kernel *kernel,
     if (grove_tunables_are_constants(tunables))
         for (int k = 0; k < grove_tunables_count(tunables); k++)
             usual = usual && tuned[k] == tunables->tunable[k].values[0];
-    *constants = false;
-    if (!device->compiles)
-        return "fatbin";
-    char *path = usual ? grove_code_file(kernel, "fatbin") : NULL;
-    *constants = !path || !grove_path_exists(path);
-    free(path);
+    char *fatbin = grove_code_file(kernel, "fatbin"), *text = grove_code_file(kernel, "cuda");
+    const bool is_built = fatbin && grove_path_exists(fatbin);
+    *constants = device->compiles && !(usual && is_built) && text && grove_path_exists(text);
+    free(fatbin);
+    free(text);
     return *constants ? "cuda" : "fatbin";
 }
 
