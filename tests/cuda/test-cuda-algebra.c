@@ -290,13 +290,16 @@ static int ask(grove_device *device, int which)
                         : algebra->cholesky(device, &c, errors);
 }
 
-/* The libraries of the emulated device. NVRTC is a real one, and may be there, too. */
+/* The libraries of the emulated device. NVRTC is a real one, and may have been there, too, when the
+ * device was opened. */
 static void assert_described(grove_device *device, const char *wanted)
 {
     char libraries[64], *real = NULL;
 
     device->algebra->describe(device, libraries, sizeof(libraries));
-    if ((real = strstr(libraries, ", NVRTC")))
+    if (!strcmp(libraries, "NVRTC"))
+        strcpy(libraries, "none");
+    else if ((real = strstr(libraries, ", NVRTC")))
         *real = 0;
     ck_assert_str_eq(libraries, wanted);
 }
@@ -306,7 +309,6 @@ TEST(test_missing_libraries)
 {
     static const char *const names[] = {"cuBLAS", "cuFFT", "cuSOLVER"};
     grove_device *device = start(0);
-    char libraries[64];
 
     if (is_opencl()) { /* they are there, or not, when Grove is built */
         end(0, device);
@@ -323,8 +325,7 @@ TEST(test_missing_libraries)
         ck_assert_ptr_ne(strstr(grove_error_message(errors, 0), "install"), NULL);
         grove_error_clear(errors);
     }
-    device->algebra->describe(device, libraries, sizeof(libraries));
-    ck_assert_str_eq(libraries, "none");
+    assert_described(device, "none");
     end(0, device);
 }
 
