@@ -58,8 +58,11 @@ char *grove_tuned_machine(const grove_device *device)
         free(model);
         return machine;
     }
-    return grove_format("%.*s, %s, driver %s", (int)strcspn(device->name, ":"), device->name,
-                        device->description, device->driver);
+    /* without its memory at the end, of which PoCL gives other numbers from run to run */
+    const char *end = strrchr(device->description, ',');
+    const size_t length = end ? (size_t)(end - device->description) : strlen(device->description);
+    return grove_format("%.*s, %.*s, driver %s", (int)strcspn(device->name, ":"), device->name,
+                        (int)length, device->description, device->driver);
 }
 
 /* The file with a kernel's code: on the host the plugin itself. NULL if unknown. Caller frees. */

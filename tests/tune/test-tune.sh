@@ -55,8 +55,8 @@ if [ -e "$GROVE_BUILD/tests/tune/plugins/tunable.cuda" ] && "$grove" info --devi
 fi
 for device in $devices; do
     patience=4
-    [ "$device" = cpu ] || patience=10 # its driver compiles each configuration
-    tune "$device" --device "$device" --strategy exhaustive --kernel tunable --patience $patience || fail "$device: $(cat out err)"
+    [ "$device" = cpu ] || patience=20 # each configuration is compiled
+    tune "$device" --device "$device" --strategy exhaustive --kernel tunable --patience $patience --budget 1000 || fail "$device: $(cat out err)"
     grep -q '^| tunable double 12x4 |.*| 6 of 6 | 3 | .* KIND=5 |' out || fail "$device: $(cat out err)"
     [ "$(keys "$device")" = '0 1 2 3 4 5 ' ] || fail "$device: the record has $(keys "$device")"
     record=$(echo "$device"/grove/tuned/*/tunable-double-*-12x4.json)
