@@ -58,7 +58,7 @@ char *grove_tuned_machine(const grove_device *device)
         free(model);
         return machine;
     }
-    /* without its memory at the end, of which PoCL gives other numbers from run to run */
+    /* without the memory at its end: PoCL gives other numbers from run to run */
     const char *end = strrchr(device->description, ',');
     const size_t length = end ? (size_t)(end - device->description) : strlen(device->description);
     return grove_format("%.*s, %.*s, driver %s", (int)strcspn(device->name, ":"), device->name,
