@@ -21,7 +21,7 @@ constexpr int ROWS = PREDICT_CUDA_ROWS;
 // Blocks of a multiprocessor for which registers must be enough; `usual`: of 128 rows.
 constexpr int resident_blocks(int usual)
 {
-    return ROWS > PREDICT_CUDA_ROWS ? 1 : usual * PREDICT_CUDA_ROWS / ROWS;
+    return usual * PREDICT_CUDA_ROWS / ROWS;
 }
 
 // Common to all threads of a block.

@@ -57,7 +57,8 @@ char *grove_code_file(const grove_kernel *kernel, const char *ending)
     return found;
 }
 
-/* Tunables as constants for a compiler. Caller frees. */
+/* Tunables as constants for a compiler. Where a kernel declares none, 0 is its own number and no
+ * constant: all kernels of a file then share its module. Caller frees. */
 static char *constants_for(grove_device *device, const grove_kernel *kernel,
                            const int32_t tuned[GROVE_TUNABLES])
 {
@@ -66,7 +67,7 @@ static char *constants_for(grove_device *device, const grove_kernel *kernel,
 
     for (int k = 0; grove_tunables_are_constants(tunables) && k < grove_tunables_count(tunables);
          k++)
-        if (grove_tunables_has(tunables, k, device))
+        if (grove_tunables_has(tunables, k, device) && (kernel->tunables || tuned[k]))
             grove_text_add(&text, "#define %s %d\n", tunables->tunable[k].name, tuned[k]);
     return text.at ? text.at : grove_format("%s", "");
 }

@@ -46,7 +46,9 @@ right "$work/cache" || fail "compiled: $(cat out)"
 kept=$(echo cache/grove/kernels/*)
 [ -f "$kept" ] || fail "kept: $(ls cache/grove)"
 cp "$kept" whole
+made=$(stat -c %i "$kept")
 right "$work/cache" || fail "from the cache: $(cat out)"
+[ "$(stat -c %i "$kept")" = "$made" ] || fail 'it was compiled again'
 size=$(wc -c <whole)
 for damage in 0 20 60 $((size / 2)) $((size - 1)); do
     head -c "$damage" whole >"$kept"

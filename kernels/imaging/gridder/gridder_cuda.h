@@ -144,4 +144,46 @@ GROVE_FN const grove_gridder_image_state *grove_gridder_image_state_of(const gro
     return (const grove_gridder_image_state *)(const void *)args->state.bytes;
 }
 
+/* Number of a row or column of the grid among the kept ones, or size - 1 at most; and back. */
+GROVE_FN int32_t grove_gridder_image_kept_index(const grove_gridder_image_state *g, int d,
+                                                int32_t at)
+{
+    const int32_t number = at - g->first[d]; /* `first` is from -size to 0 */
+
+    return number >= g->size[d] ? number - g->size[d] : number;
+}
+
+GROVE_FN int32_t grove_gridder_image_grid_index(const grove_gridder_image_state *g, int d,
+                                                int32_t number)
+{
+    const int32_t at = g->first[d] + number;
+
+    return at < 0 ? at + g->size[d] : at;
+}
+
+/* l^2 + m^2 of a pixel. */
+GROVE_FN double grove_gridder_image_square(const grove_gridder_image_state *g, int32_t x, int32_t y)
+{
+    const double l = g->centre[0] + (double)(x - g->pixels[0] / 2) * g->cell[0];
+    const double m = g->centre[1] + (double)(y - g->pixels[1] / 2) * g->cell[1];
+
+    return l * l + m * m;
+}
+
+/* The factor that divides by the transforms of the kernels: along l, m, and a polynomial along w.
+ */
+GROVE_FN double grove_gridder_image_correction(const grove_args *args,
+                                               const grove_gridder_image_state *g, int32_t x,
+                                               int32_t y, double n)
+{
+    const double *along_l = (const double *)args->in[GROVE_GRIDDER_TABLE].data;
+    const double *along_m = along_l + g->pixels[0], *polynomial = along_m + g->pixels[1];
+    const double t = 2 * g->scale_t * (n * n) - 1;
+    double sum = polynomial[g->degree];
+
+    for (int d = g->degree - 1; d >= 0; d--)
+        sum = sum * t + polynomial[d];
+    return sum * along_l[x] * along_m[y];
+}
+
 #endif

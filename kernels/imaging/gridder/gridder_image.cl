@@ -4,45 +4,13 @@
 #define GROVE_GRIDDER_IMAGE_OPENCL
 #include "gridder_cuda.h"
 
-/* Number of a row or column of the grid among the kept ones, or size - 1 at most. */
-GROVE_FN int32_t gridder_kept_index(const grove_gridder_image_state *g, int d, int32_t at)
-{
-    const int32_t kept = at - g->first[d]; /* `first` is from -size to 0 */
-
-    return kept >= g->size[d] ? kept - g->size[d] : kept;
-}
-
-GROVE_FN int32_t gridder_grid_index(const grove_gridder_image_state *g, int d, int32_t kept)
-{
-    const int32_t at = g->first[d] + kept;
-
-    return at < 0 ? at + g->size[d] : at;
-}
-
 /* n - 1 - middle_n of a pixel; false beyond the horizon. */
 GROVE_FN bool gridder_direction(const grove_gridder_image_state *g, int32_t x, int32_t y, double *n)
 {
-    const double l = g->centre[0] + (double)(x - g->pixels[0] / 2) * g->cell[0];
-    const double m = g->centre[1] + (double)(y - g->pixels[1] / 2) * g->cell[1];
-    const double square = l * l + m * m, rest = 1 - square;
+    const double square = grove_gridder_image_square(g, x, y), rest = 1 - square;
 
     *n = rest > 0 ? -square / (1 + sqrt(rest)) - g->middle_n : 0;
     return rest > 0;
-}
-
-/* The factor that divides by the transforms of the kernels: along l, m, and a polynomial along w.
- */
-GROVE_FN double gridder_correction(const grove_args *args, const grove_gridder_image_state *g,
-                                   int32_t x, int32_t y, double n)
-{
-    const double *along_l = (const double *)args->in[GROVE_GRIDDER_TABLE].data;
-    const double *along_m = along_l + g->pixels[0], *polynomial = along_m + g->pixels[1];
-    const double t = 2 * g->scale_t * (n * n) - 1;
-    double sum = polynomial[g->degree];
-
-    for (int d = g->degree - 1; d >= 0; d--)
-        sum = sum * t + polynomial[d];
-    return sum * along_l[x] * along_m[y];
 }
 #endif
 
@@ -75,8 +43,8 @@ GROVE_FN void gridder_unfold_cell(const grove_args *args, int64_t i)
     int32_t x, y;
 
     grove_gridder_divide(i, &g->row, &y, &x);
-    x = gridder_kept_index(g, 0, x);
-    y = gridder_kept_index(g, 1, y);
+    x = grove_gridder_image_kept_index(g, 0, x);
+    y = grove_gridder_image_kept_index(g, 1, y);
     if (x < g->cells[0] && y < g->cells[1])
         value = from[(int64_t)y * g->cells[0] + x];
     ((cplx *)args->out.data)[i] = value;
@@ -91,8 +59,8 @@ GROVE_FN void gridder_fold_cell(const grove_args *args, int64_t i)
 
     grove_gridder_divide(i, &g->row, &y, &x);
     ((cplx *)args->out.data)[i] =
-        *(const cplx *)(const void *)(from + gridder_grid_index(g, 1, y) * g->step[1] +
-                                      gridder_grid_index(g, 0, x) * g->step[0]);
+        *(const cplx *)(const void *)(from + grove_gridder_image_grid_index(g, 1, y) * g->step[1] +
+                                      grove_gridder_image_grid_index(g, 0, x) * g->step[0]);
 }
 
 /* Adds a plane to the image: Re(value exp(2 pi i w (n - 1 - middle_n))). */
@@ -115,7 +83,7 @@ GROVE_FN void gridder_to_pixel(const grove_args *args, int64_t i)
 
     sum += value.re * phase.re - value.im * phase.im;
     if (g->finish)
-        sum = above ? sum * (real)gridder_correction(args, g, x, y, n) : 0;
+        sum = above ? sum * (real)grove_gridder_image_correction(args, g, x, y, n) : 0;
     *pixel = sum;
 }
 
@@ -137,8 +105,8 @@ GROVE_FN void gridder_from_pixel(const grove_args *args, int64_t i)
         gridder_direction(g, x, y, &n)) {
         const char *at =
             (const char *)args->in[GROVE_GRIDDER_FROM].data + y * g->step[1] + x * g->step[0];
-        const real pixel =
-            *(const real *)(const void *)at * (real)gridder_correction(args, g, x, y, n);
+        const real pixel = *(const real *)(const void *)at *
+                           (real)grove_gridder_image_correction(args, g, x, y, n);
         const cplx phase = gridder_phase(g->w * n);
         value.re = pixel * phase.re;
         value.im = -pixel * phase.im;

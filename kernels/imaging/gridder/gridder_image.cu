@@ -13,22 +13,6 @@ template <typename real> struct alignas(2 * sizeof(real)) pair_of {
     real re, im;
 };
 
-// Number of a row or column of the grid among the kept ones, or size - 1 at most.
-__device__ __forceinline__ int32_t kept_index(const grove_gridder_image_state *g, int d, int32_t at)
-{
-    int32_t kept = at - g->first[d]; // `first` is from -size to 0
-
-    return kept >= g->size[d] ? kept - g->size[d] : kept;
-}
-
-__device__ __forceinline__ int32_t grid_index(const grove_gridder_image_state *g, int d,
-                                              int32_t kept)
-{
-    int32_t at = g->first[d] + kept;
-
-    return at < 0 ? at + g->size[d] : at;
-}
-
 // A plane of kept cells to the whole grid.
 template <typename real> __device__ void unfold(const grove_args *args, int64_t i)
 {
@@ -38,8 +22,8 @@ template <typename real> __device__ void unfold(const grove_args *args, int64_t 
     int32_t x, y;
 
     grove_gridder_divide(i, &g->row, &y, &x);
-    x = kept_index(g, 0, x);
-    y = kept_index(g, 1, y);
+    x = grove_gridder_image_kept_index(g, 0, x);
+    y = grove_gridder_image_kept_index(g, 1, y);
     if (x < g->cells[0] && y < g->cells[1])
         value = from[(int64_t)y * g->cells[0] + x];
     ((pair_of<real> *)args->out.data)[i] = value;
@@ -53,9 +37,10 @@ template <typename real> __device__ void fold(const grove_args *args, int64_t i)
     int32_t x, y;
 
     grove_gridder_divide(i, &g->row, &y, &x);
-    ((pair_of<real> *)args->out.data)[i] =
-        *(const pair_of<real> *)(const void *)(from + grid_index(g, 1, y) * g->step[1] +
-                                               grid_index(g, 0, x) * g->step[0]);
+    ((pair_of<real> *)args->out.data)[i] = *(
+        const pair_of<real> *)(const void *)(from +
+                                             grove_gridder_image_grid_index(g, 1, y) * g->step[1] +
+                                             grove_gridder_image_grid_index(g, 0, x) * g->step[0]);
 }
 
 // sqrt(x) - 1 for 0 < x <= 1, good to 1e-12: for images in single precision, whose phases w (n - 1)
@@ -71,30 +56,13 @@ template <typename real>
 __device__ __forceinline__ bool direction(const grove_gridder_image_state *g, int32_t x, int32_t y,
                                           double *n)
 {
-    const double l = g->centre[0] + (double)(x - g->pixels[0] / 2) * g->cell[0];
-    const double m = g->centre[1] + (double)(y - g->pixels[1] / 2) * g->cell[1];
-    const double square = l * l + m * m, rest = 1 - square;
+    const double square = grove_gridder_image_square(g, x, y), rest = 1 - square;
 
     if (sizeof(real) == sizeof(double))
         *n = rest > 0 ? -square / (1 + sqrt(rest)) - g->middle_n : 0;
     else
         *n = rest > 0 ? root_less_1(rest) - g->middle_n : 0;
     return rest > 0;
-}
-
-// The factor that divides by the transforms of the kernels: along l, m, and a polynomial along w.
-__device__ __forceinline__ double correction(const grove_args *args,
-                                             const grove_gridder_image_state *g, int32_t x,
-                                             int32_t y, double n)
-{
-    const double *along_l = (const double *)args->in[GROVE_GRIDDER_TABLE].data;
-    const double *along_m = along_l + g->pixels[0], *polynomial = along_m + g->pixels[1];
-    const double t = 2 * g->scale_t * (n * n) - 1;
-    double sum = polynomial[g->degree];
-
-    for (int d = g->degree - 1; d >= 0; d--)
-        sum = sum * t + polynomial[d];
-    return sum * along_l[x] * along_m[y];
 }
 
 // Adds a plane to the image: Re(value exp(2 pi i w (n - 1 - middle_n))).
@@ -119,7 +87,7 @@ template <typename real> __device__ void to_image(const grove_args *args, int64_
 
     sum += value.re * phase.re - value.im * phase.im;
     if (g->finish)
-        sum = above ? sum * (real)correction(args, g, x, y, n) : 0;
+        sum = above ? sum * (real)grove_gridder_image_correction(args, g, x, y, n) : 0;
     *pixel = sum;
 }
 
@@ -139,7 +107,8 @@ template <typename real> __device__ void from_image(const grove_args *args, int6
     if (x >= 0 && y >= 0 && x < g->pixels[0] && y < g->pixels[1] && direction<real>(g, x, y, &n)) {
         const char *at =
             (const char *)args->in[GROVE_GRIDDER_FROM].data + y * g->step[1] + x * g->step[0];
-        const real pixel = *(const real *)(const void *)at * (real)correction(args, g, x, y, n);
+        const real pixel = *(const real *)(const void *)at *
+                           (real)grove_gridder_image_correction(args, g, x, y, n);
         const complex_number<real> phase = phasor<real>(g->w * n);
         value = {pixel * phase.re, -pixel * phase.im};
     }

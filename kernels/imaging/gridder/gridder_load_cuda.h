@@ -62,15 +62,14 @@ __device__ __forceinline__ bool mix(const grove_args *args, const grove_gridder_
     return finite;
 }
 
-// Where a kernel begins, from `origin` on, in 0 to `last`, and s.
 template <typename real>
 __device__ __forceinline__ int place_along(double position, int width, double last, real *s)
 {
-    double first = nearest(position + (0.5 - 0.5 * width));
+    double exact;
+    const int first = place_kernel(position, width, last, &exact);
 
-    first = first < 0 ? 0 : first > last ? last : first;
-    *s = (real)(2 * (first - position) + (width - 1.0));
-    return (int)first;
+    *s = (real)exact;
+    return first;
 }
 
 // Places of `count` samples from number n on; and for spreading their values, and sums.

@@ -130,4 +130,50 @@ GROVE_FN double origin_of(const grove_gridder_state *g, int d, int column, doubl
     return tile * GROVE_GRIDDER_SIDE;
 }
 
+/* Where a kernel begins, from `origin` on, in 0 to `last`, and s. */
+GROVE_FN int place_kernel(double position, int width, double last, double *s)
+{
+    double first = nearest(position + (0.5 - 0.5 * width));
+
+    first = first < 0 ? 0 : first > last ? last : first;
+    *s = 2 * (first - position) + (width - 1.0);
+    return (int)first;
+}
+
+/* nodes/imaging/image_plane.h: image_is_within(). */
+GROVE_FN bool is_within(const grove_gridder_weighing *g, const double *uvw, double freq)
+{
+    for (int d = 0; d < 3; d++)
+        if (!(fabs(uvw[d]) * freq <= g->longest[d]))
+            return false;
+    return true;
+}
+
+/* Adds sample n to the sums of gridder_weigh. */
+GROVE_FN void weigh_sample(const grove_args *args, const grove_gridder_weighing *g, uint32_t n,
+                           double sum[GROVE_GRIDDER_TOTALS])
+{
+    const grove_gridder_state *s = &g->samples;
+    const uint32_t row = n / (uint32_t)s->channels;
+    const place p = {row / (uint32_t)s->baselines, row % (uint32_t)s->baselines,
+                     n % (uint32_t)s->channels};
+    const grove_view *baselines = &args->in[GROVE_GRIDDER_UVW];
+    const double weight = weight_at(args, s, &p);
+    double value[2];
+
+    if (!(weight > 0))
+        return;
+    if (g->limited &&
+        !is_within(
+            g,
+            (const double *)(const void *)((const char *)baselines->data +
+                                           offset_of(baselines, s->axis, p.time, p.baseline, 0)),
+            ((const double *)args->in[GROVE_GRIDDER_WAVENUMBERS].data)[p.channel]))
+        sum[GROVE_GRIDDER_BEYOND]++;
+    else if (!s->as_ones && !mix_parts(args, s, &p, 0, value))
+        sum[GROVE_GRIDDER_NO_NUMBERS]++;
+    else
+        sum[GROVE_GRIDDER_WEIGHT_TOTAL] += weight;
+}
+
 #endif

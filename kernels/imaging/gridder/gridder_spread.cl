@@ -67,7 +67,6 @@ GROVE_FN int gridder_planes(const gridder_work *w)
 #endif
 
 #define gridder_sample       GROVE_NAME(gridder_sample)
-#define gridder_place_along  GROVE_NAME(gridder_place_along)
 #define gridder_make_taps    GROVE_NAME(gridder_make_taps)
 #define gridder_load         GROVE_NAME(gridder_load)
 #define gridder_weigh_sample GROVE_NAME(gridder_weigh_sample)
@@ -93,15 +92,6 @@ typedef struct {
     real sign, tap[3][GROVE_GRIDDER_FACTORS];
     cplx phase;
 } gridder_sample;
-
-GROVE_FN int gridder_place_along(double position, int width, double last, real *s)
-{
-    double first = nearest(position + (0.5 - 0.5 * width));
-
-    first = first < 0 ? 0 : first > last ? last : first;
-    *s = (real)(2 * (first - position) + (width - 1.0));
-    return (int)first;
-}
 
 GROVE_FN void gridder_make_taps(const gridder_work *w, int d, real s,
                                 real tap[GROVE_GRIDDER_FACTORS])
@@ -137,24 +127,24 @@ GROVE_FN void gridder_load(const gridder_work *w, int32_t n, int32_t *found, gri
     const double k = ((const double *)args->in[GROVE_GRIDDER_WAVENUMBERS].data)[to->at.channel],
                  sign = uvw[2] < 0 ? -1 : 1;
     double turns = 0;
-    real s[3];
+    double s[3];
 
     for (int d = 0; d < 3; d++)
         turns += sign * uvw[d] * g->turn[d];
     for (int d = 0; d < 2; d++) {
         double position = sign * uvw[d] * g->scale[d] * k;
         position -= origin_of(g, d, w->piece->column[d], position);
-        to->cell[d] = gridder_place_along(position, g->width, GROVE_GRIDDER_SIDE - 1, &s[d]);
+        to->cell[d] = place_kernel(position, g->width, GROVE_GRIDDER_SIDE - 1, &s[d]);
     }
     const double along_w = g->scale[2] > 0 ? sign * uvw[2] * g->scale[2] * k - g->first_w : 0.5;
-    to->plane = gridder_place_along(along_w, g->width_w, g->planes - g->width_w, &s[2]);
+    to->plane = place_kernel(along_w, g->width_w, g->planes - g->width_w, &s[2]);
     if (run.w >= 0) {
-        s[2] = (real)(2 * (run.w - along_w) + (g->width_w - 1.0));
+        s[2] = 2 * (run.w - along_w) + (g->width_w - 1.0);
         to->plane = run.w;
     }
     to->plane -= w->piece->chunk * g->chunk_planes;
     for (int d = 0; d < 3; d++)
-        gridder_make_taps(w, d, s[d], to->tap[d]);
+        gridder_make_taps(w, d, (real)s[d], to->tap[d]);
     turns = turns * k;
     turns -= rint(turns);
     to->phase.re = cospi((real)(2 * turns));
